@@ -4,10 +4,14 @@ import numpy as np
 
 from noisyor import NoisyOrNetwork, Structure
 from noisyor.discovery.rearranging import (
+    STARVING,
+    WEAKLY,
     edges_to_try,
+    given_back,
     likenesses,
     nearest_roles,
     shared_out,
+    starving,
     taken_over,
     with_disease_of,
     with_edges,
@@ -46,6 +50,8 @@ def test_edges_are_tried_that_tests_or_near_duplicates_speak_for():
     assert found[1, 2] == 0.3  # above half of 2 / 3 times 0.6
     assert (2, 3) not in found
     assert edges_to_try(NETWORK, scores._replace(alone=nothing)).keys() == found.keys() - {(1, 4)}
+    # What is named must show in other samples too; what is only tried need not.
+    assert edges_to_try(NETWORK, scores._replace(again=nothing)) == found
 
 
 def test_cases_are_shared_out_with_the_one_that_an_edge_may_belong_to():
@@ -66,6 +72,24 @@ def test_an_edge_may_belong_to_a_near_duplicate_with_this_symptom():
     grown = with_edges(NETWORK, {(0, 3): 0.25, (2, 3): 0.25}).structure
     assert taken_over(grown, {(0, 3), (2, 3)}) == [(0, 3)]
     assert taken_over(grown, set()) == []
+
+
+def test_a_disease_starves_that_has_far_fewer_cases_than_a_near_duplicate():
+    for times, expected in ((0.5, [(1, 0)]), (1.5, [])):
+        priors = [0.3, 0.3 * STARVING * times, 1e-6]  # the third shares only one symptom
+        network = NoisyOrNetwork(STRUCTURE, priors, NETWORK.failures, NETWORK.leaks)
+        assert starving(network) == expected
+    alone = Structure.from_matrix(np.eye(2, dtype=np.int8))
+    assert starving(NoisyOrNetwork(alone, [0.5, 1e-6], [0.5, 0.5], [0.01, 0.01])) == []
+
+
+def test_cases_are_given_back_with_the_symptoms_that_both_have():
+    found = given_back(NETWORK, [(1, 0)])
+    np.testing.assert_allclose(found.priors, [0.2, 0.2, 0.2])
+    expected = NETWORK.failures.copy()
+    expected[3:6] = [*NETWORK.failures[:2], 1.0 - WEAKLY]  # the first disease has not its last one
+    np.testing.assert_allclose(found.failures, expected)
+    np.testing.assert_array_equal(found.leaks, NETWORK.leaks)
 
 
 def test_a_disease_becomes_what_it_was():

@@ -107,6 +107,47 @@ def test_an_edge_that_stands_in_for_another_is_exchanged():
     assert search._exchanged(last, 1) is None
 
 
+def starved():
+    """Return a search, and a step in which a near-duplicate has the cases of A, that lacks s1."""
+    from noisyor.discovery.fitting import Fitted
+    from noisyor.discovery.repair import _Search
+
+    truth, edges = near_duplicates()
+    rest = [edge for edge in edges if edge != ("A", "s1")]
+    search = _Search(truth.sample(5000, rng=0), EASY, set(), set())
+    search._given = {name: {s for d, s in rest if d == name} for name in truth.structure.diseases}
+    search._n_choices = 40
+    wrong, priors = structure_like(truth, rest), truth.priors.copy()
+    priors[:2] = 1e-5, 0.16
+    strengths = np.array([STRENGTHS[edge] for edge in rest])
+    dead = NoisyOrNetwork(wrong, priors, 1.0 - strengths, truth.leaks)
+    value, unknown = search._fitter.log_likelihood(dead), np.full(wrong.n_edges, np.nan)
+    return truth, search, search._step((), Fitted(dead, value, unknown))
+
+
+def absent_edges(search, step):
+    scorer = PairScorer(step.network, search._training.with_structure(step.structure))
+    return scorer.absent_edges(scorer.sums())
+
+
+@pytest.mark.parametrize("is_exact", [True, False])
+def test_a_disease_without_cases_gets_some_back(monkeypatch, is_exact):
+    truth, search, last = starved()
+    absent = absent_edges(search, last)
+    names = last.structure.disease_index("A"), last.structure.symptom_index("s1")
+    missing = (absent.edges == np.array(names)).all(axis=1)
+    assert missing.sum() == 1
+    assert (absent.gains[missing] < 1.0).all()  # no test sees it
+    monkeypatch.setattr(search._fitter, "is_exact", lambda _: is_exact)
+    found = search._revived(last, absent, np.inf)
+    assert found.structure == truth.structure
+    assert [(each.kind, each.disease) for each in found.changes] == [(ADD, "A")]
+    np.testing.assert_allclose(found.network.priors[0], 0.08, atol=0.03)
+    assert search._revived(last, absent, np.inf) is None  # once for the same edges
+    search._revived_with = set()
+    assert search._revived(last, absent, 0) is None
+
+
 def test_what_was_taken_back_twice_does_not_come_again():
     from noisyor.discovery.repair import _Search
 

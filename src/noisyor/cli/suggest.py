@@ -1,5 +1,6 @@
 """`noisyor suggest` and `noisyor repair`: what records say of a structure."""
 
+from contextlib import nullcontext
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +19,7 @@ from noisyor.cli.inputs import (
     read_structure,
 )
 from noisyor.cli.output import say, show, show_json, text_table, working
+from noisyor.cluster import connected
 from noisyor.errors import ParameterError, quoted
 from noisyor.io.replacing import replaced_together
 
@@ -45,6 +47,7 @@ def suggest(
         typer.Option(min=1e-9, max=0.5, help="The share of false ones among edges to add."),
     ] = 0.05,
     diseases: options.MissingDiseases = True,
+    cluster: options.OnCluster = None,
     jobs: options.Jobs = 0,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -57,13 +60,14 @@ def suggest(
     Example: noisyor suggest learned.json records.parquet -o suggestions.csv
     """
     from noisyor.discovery import suggest as find_suggestions
-    from noisyor.discovery.suggestions import read_records
+    from noisyor.discovery.reading import read_records
     from noisyor.io.tables import write_table
 
     files = expand_sources(records)
     check_files([output], [*local_files(files), network], tables=[output])
     known = _network_or_structure(network)
-    findings = read_records(files, _structure_of(known), reading)
+    with connected(cluster) if cluster else nullcontext() as client:
+        findings = read_records(files, _structure_of(known), reading, client)
     with working("looking at the records", quiet or as_json):
         learned: Any = known
         if isinstance(known, noisyor.Structure):
@@ -107,6 +111,7 @@ def repair(
         typer.Option(min=0.0, max=0.9, help="The share of records that are not learned from."),
     ] = 0.1,
     diseases: options.MissingDiseases = True,
+    cluster: options.OnCluster = None,
     jobs: options.Jobs = 0,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
@@ -120,6 +125,7 @@ def repair(
     """
     from noisyor.discovery import RepairSettings
     from noisyor.discovery import repair as mend
+    from noisyor.discovery.reading import read_records
     from noisyor.io.tables import write_table
 
     files, endings = expand_sources(records), {output: (".csv", ".json")}
@@ -128,10 +134,12 @@ def repair(
     check_independent(structure, "repair")
     graph = read_structure(structure)
     settings = RepairSettings(held_out, diseases, seed, jobs or None)
+    with connected(cluster) if cluster else nullcontext() as client:
+        findings = read_records(files, graph, reading, client)
     with working("mending the structure", quiet or as_json):
         found = mend(
-            graph, files, max_changes=max_changes, criterion=criterion,
-            certain=_edges(certain), forbidden=_edges(forbidden), settings=settings, **reading,
+            graph, findings, max_changes=max_changes, criterion=criterion,
+            certain=_edges(certain), forbidden=_edges(forbidden), settings=settings,
         )  # fmt: skip
     with replaced_together():
         is_table = output.suffix.lower() == ".csv"

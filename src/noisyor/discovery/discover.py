@@ -22,12 +22,12 @@ from noisyor.discovery.dense_em import MOST_CAUSES, CauseMatrix, DenseEM, DenseR
 from noisyor.discovery.many_causes import SampledCauses
 from noisyor.discovery.pair_factors import MAX_ITER, PairRatios, causes_of, factorise, residuals
 from noisyor.discovery.quartet_start import QuartetStart
+from noisyor.discovery.reading import findings_from
 from noisyor.discovery.scores import PairScorer
 from noisyor.discovery.simplify import ACTIVE, ALIKE, bic_of, cosines, n_parameters, simplified
 from noisyor.em.runs import EMSettings
 from noisyor.errors import ParameterError, ValueFileError, quoted
 from noisyor.findings import Findings
-from noisyor.findings.findings import findings_of
 from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
 from noisyor.immutable import EqualByValue
 from noisyor.io.tables import open_table
@@ -128,6 +128,7 @@ def discover(
     structure: Structure | None = None,
     rng: Any = 0,
     settings: DiscoverySettings | None = None,
+    client: Any = None,
     **options: Unpack[ReadOptions],
 ) -> Discovery:
     """Find causes in records, without a structure or with a part of it.
@@ -145,6 +146,9 @@ def discover(
         A seed, or a numpy Generator; the same gives the same.
     settings
         Random starts, threads, progress; see `DiscoverySettings`.
+    client
+        Of a Dask cluster, whose workers read the records and send them here as bits; the names of
+        symptoms are read here.
     options
         How records are read, as in `NoisyOrLearner.fit`.
 
@@ -162,7 +166,7 @@ def discover(
     settings = DiscoverySettings() if settings is None else settings
     check_settings(settings, DiscoverySettings)
     _check(max_causes, structure, settings)
-    findings = read_unstructured(records, structure, options)
+    findings = read_unstructured(records, structure, options, client)
     finder = _Finder(findings, structure, as_seed(rng) % 2**31, settings)
     return finder.run(max_causes)
 
@@ -190,11 +194,13 @@ def _check(
         raise ParameterError(f"n_init must be at least 1, not {quoted(settings.n_init)}.")
 
 
-def read_unstructured(records: Any, structure: Structure | None, options: ReadOptions) -> Findings:
+def read_unstructured(
+    records: Any, structure: Structure | None, options: ReadOptions, client: Any = None
+) -> Findings:
     """Read records whose symptoms are the columns that they have, or those of a structure."""
     form = record_format(options)
     bare = structure or Structure((), _columns_of(records, form), np.empty((0, 2), int))
-    found = _read(records, bare, form, is_bare=structure is None)
+    found = _read(records, bare, form, client, is_bare=structure is None)
     if not found.n_records:
         raise ParameterError("there is nothing to learn from: there are no records.")
     n_present, n_known = found.count_present(), found.n_records - found.count_unknown()
@@ -207,10 +213,12 @@ def read_unstructured(records: Any, structure: Structure | None, options: ReadOp
     return found
 
 
-def _read(source: Any, bare: Structure, form: RecordFormat, *, is_bare: bool) -> Findings:
+def _read(
+    source: Any, bare: Structure, form: RecordFormat, client: Any, *, is_bare: bool
+) -> Findings:
     """Read records; where any column may be a symptom, an error of its values says so."""
     try:
-        return findings_of(source, bare, form)
+        return findings_from(source, bare, form, client)
     except ValueFileError as error:
         if not is_bare:
             raise

@@ -22,6 +22,7 @@ from scipy.special import ndtr
 
 from noisyor.discovery.changes import ADD, DROP, Suggestion
 from noisyor.discovery.dense_em import MOST_CAUSES
+from noisyor.discovery.reading import read_records
 from noisyor.discovery.skill_model import (
     LARGEST,
     SMALLEST,
@@ -30,7 +31,7 @@ from noisyor.discovery.skill_model import (
     log_present,
     states_of,
 )
-from noisyor.discovery.suggestions import Suggestions, read_records
+from noisyor.discovery.suggestions import Suggestions
 from noisyor.errors import ParameterError, quoted
 from noisyor.findings.reading import ReadOptions
 from noisyor.learning import Estimate

@@ -12,7 +12,7 @@ Near-duplicates may also have changed their roles on the way: the records do not
 diseases. Then names are given back so that as little as possible of what was given has changed.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 
@@ -26,6 +26,10 @@ MOST_BY_TEST, MOST_BY_LIKENESS = 60, 100
 """Edges that are tried together."""
 FEWEST_SHARED = 2
 """Symptoms that a disease shares with one that took over an edge of it."""
+WEAKLY = 0.05
+"""1 - f of edges that begin next to none."""
+STARVING = 0.3
+"""Times a near-duplicate's prior, below which a disease may have lost its cases to it."""
 LEAST_LIKELY = 0.05
 """Likeness of two diseases, times the strength of the edge that one of them lacks."""
 
@@ -34,8 +38,10 @@ Edge = tuple[int, int]
 
 def edges_to_try(network: NoisyOrNetwork, absent: EdgeScores) -> dict[Edge, float]:
     """Return edges that may be missing, and strengths to begin with."""
-    by_test = np.argsort(-absent.gains)[:MOST_BY_TEST]
-    by_test = by_test[absent.gains[by_test] > STANDS_OUT]
+    # Nothing is said of these edges yet: what seems to be one is worth a try.
+    gains = absent._replace(again=None).gains
+    by_test = np.argsort(-gains)[:MOST_BY_TEST]
+    by_test = by_test[gains[by_test] > STANDS_OUT]
     likely = likenesses(network)[absent.edges[:, 0], absent.edges[:, 1]]
     by_likeness = np.argsort(-likely)[:MOST_BY_LIKENESS]
     by_likeness = by_likeness[likely[by_likeness] > LEAST_LIKELY]
@@ -86,6 +92,43 @@ def shared_out(network: NoisyOrNetwork, came: Collection[Edge]) -> NoisyOrNetwor
             if (taker, j) not in came:
                 own = structure.edge_index(giver, j)
                 failures[own] = failures[structure.edge_index(taker, j)]
+    return NoisyOrNetwork(structure, priors, failures, network.leaks)
+
+
+def starving(network: NoisyOrNetwork) -> list[tuple[int, int]]:
+    """Return diseases with few of the cases that they might have, and who may have taken these.
+
+    These are their nearest near-duplicates, with far higher priors; the most starving ones first.
+    """
+    structure = network.structure
+    children = [set(structure.children(i).tolist()) for i in range(structure.n_diseases)]
+    found = []
+    for i, own in enumerate(children):
+        others = [
+            (len(own & theirs) / len(own | theirs), -other)
+            for other, theirs in enumerate(children)
+            if other != i and len(own & theirs) >= FEWEST_SHARED
+        ]
+        if others:
+            near = -max(others)[1]
+            found.append((float(network.priors[i] / network.priors[near]), i, near))
+    return [(i, near) for ratio, i, near in sorted(found) if ratio < STARVING]
+
+
+def given_back(network: NoisyOrNetwork, pairs: Iterable[tuple[int, int]]) -> NoisyOrNetwork:
+    """Return a network in which the first of each pair shares the second one's cases.
+
+    It begins with the symptoms that both have as often as the other, and hardly with those that the
+    other lacks: false ones would starve it again.
+    """
+    structure = network.structure
+    priors, failures = network.priors.copy(), network.failures.copy()
+    for i, near in pairs:
+        priors[[i, near]] = priors[[i, near]].mean()
+        for edge, j in enumerate(structure.children(i).tolist(), structure.child_offsets[i]):
+            is_shared = structure.has_edge(near, j)
+            known = failures[structure.edge_index(near, j)] if is_shared else 1.0 - WEAKLY
+            failures[edge] = known
     return NoisyOrNetwork(structure, priors, failures, network.leaks)
 
 

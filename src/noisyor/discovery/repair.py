@@ -17,28 +17,19 @@ import numpy as np
 
 from noisyor.discovery.changes import (
     ADD,
-    DROP,
     DROP_DISEASE,
     Suggestion,
-    changed,
     changes_between,
     compatible,
     key_of,
 )
 from noisyor.discovery.checking import check_edges, check_settings, is_number, named_edges
 from noisyor.discovery.contradictions import FoundEdges, weakest_right
-from noisyor.discovery.fitting import carried_over
-from noisyor.discovery.rearranging import (
-    edges_to_try,
-    nearest_roles,
-    shared_out,
-    taken_over,
-    with_disease_of,
-    with_edges,
-    with_roles,
-)
+from noisyor.discovery.reading import read_records
+from noisyor.discovery.rearranging import nearest_roles, with_roles
+from noisyor.discovery.rearranging_steps import RearrangingSteps
 from noisyor.discovery.repair_path import RepairPath, RepairStep
-from noisyor.discovery.repair_steps import RepairSettings, Steps
+from noisyor.discovery.repair_steps import LEVEL, RepairSettings
 from noisyor.discovery.scores import EdgeScores, PairScorer
 from noisyor.discovery.simplify import ACTIVE
 from noisyor.discovery.suggested_diseases import diseases_to_add, misfits_of, split_of, swapped
@@ -47,7 +38,6 @@ from noisyor.discovery.suggestions import (
     edges_in_place_of,
     edges_to_add,
     edges_to_drop,
-    read_records,
 )
 from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
@@ -59,20 +49,11 @@ from noisyor.parameters import Floats
 from noisyor.structure import Structure
 
 CRITERIA = ("bic", "held_out")
-LEVEL = 0.05
 MOST_STEPS = 30
-IDLE = 1.0
-"""Log likelihood below which edges that came are dropped all at once."""
-MOST_DOUBTED = 10.0
-"""So many times what an edge costs it must seem to be worth, or it is tried without it."""
 MOST_TAKEN_BACK = 2
 """So many times an edge that came may go again."""
 SURE = 4.0
 """Standard errors from which on they need not be checked by the likelihood."""
-FEW_STEPS = 12
-"""Towards the maximum with all edges that may be missing: most of them go at once."""
-LEAST_REARRANGED = 2.0
-"""What a rearrangement must gain at least: it is chosen from many."""
 Edges = Iterable[tuple[Name, Name]]
 
 
@@ -85,6 +66,7 @@ def repair(
     certain: Edges = (),
     forbidden: Edges = (),
     settings: RepairSettings | None = None,
+    client: Any = None,
     **options: Unpack[ReadOptions],
 ) -> RepairPath:
     """Mend a structure step by step; the steps are the result, to stop at any of them.
@@ -105,6 +87,8 @@ def repair(
         Edges that never come.
     settings
         Held-out records, `rng`, threads, progress; see `RepairSettings`.
+    client
+        Of a Dask cluster, whose workers read the records and send them here as bits.
     options
         How records are read, as in `NoisyOrLearner.fit`.
 
@@ -123,13 +107,13 @@ def repair(
     graph = structure if isinstance(structure, Structure) else structure.structure
     kept, barred = (named_edges(edges, graph) for edges in (certain, forbidden))
     check_edges(graph, kept, barred)
-    findings = read_records(records, graph, options)
+    findings = read_records(records, graph, options, client)
     search = _Search(findings, settings, kept, barred)
     start = None if isinstance(structure, Structure) else structure
     return search.run(graph, start, max_changes, criterion)
 
 
-class _Search(Steps):
+class _Search(RearrangingSteps):
     """Looks for changes, and makes them."""
 
     def run(
@@ -203,6 +187,7 @@ class _Search(Steps):
             or self._without_disease(last, n_left)
             or self._rearranged(last, absent, n_left)
             or self._exchanged(last, n_left)
+            or self._revived(last, absent, n_left)
             or self._contradicted(last, present, n_left)
         )
 
@@ -271,116 +256,6 @@ class _Search(Steps):
             return None
         network = NoisyOrNetwork(structure, old.priors[roles], old.failures[edges], old.leaks)
         return last._replace(changes=tuple(changes), network=network, errors=last.errors[edges])
-
-    def _rearranged(self, last: RepairStep, absent: EdgeScores, n_left: float) -> RepairStep | None:
-        """Return a step of several edges that only together are gained by, or none.
-
-        Where diseases share symptoms, others take up what an edge that is missing would explain:
-        they are fitted with too many cases, and a test in which they stay near what they are does
-        not see it. So all edges that may be missing come at once, and then those go that are not
-        needed, the least needed first.
-        """
-        structure = last.structure
-        came, names = self._came(structure), (structure.diseases, structure.symptoms)
-        if came == self._rearranged_with or not self._fitter.is_exact(structure):
-            return None
-        self._rearranged_with = came
-        edges = {
-            (i, j): float(np.clip(strength, 0.02, 0.9))
-            for (i, j), strength in edges_to_try(last.network, absent).items()
-            if (names[0][i], names[1][j]) not in self._barred
-        }
-        if not edges:
-            return None
-        start = with_edges(shared_out(last.network, came), edges)
-        step = self._pruned(self._step((), self._fitter.fit(start, FEW_STEPS)))
-        step = self._restored(step, last)
-        changes = changes_between(structure, step.structure)
-        is_better = self._cost(step) < self._cost(last) - LEAST_REARRANGED
-        if not changes or len(changes) > n_left or not is_better:
-            return None
-        self._refused.clear()
-        self._known_errors.clear()
-        return step._replace(changes=tuple(changes))
-
-    def _pruned(self, step: RepairStep) -> RepairStep:
-        """Drop edges that came, the least needed first, as long as that is gained by.
-
-        Tests think too well of edges that others could stand in for: those that they speak for are
-        left out one by one, and all else fitted anew.
-        """
-        needed = set[tuple[Any, ...]]()
-        while True:
-            present = self._present(step)
-            doubted = self._not_needed(present, step.structure, MOST_DOUBTED)
-            rows = [each for each in doubted if key_of(each) not in needed and self._is_open(each)]
-            idle = [each for each in rows if -each.gain < IDLE]
-            weak = compatible([each for each in rows if each.gain_bic > 0.0])
-            chosen = idle or weak or sorted(rows, key=lambda each: -each.gain)[:1]
-            if not chosen:
-                return step
-            step = self._gaining(step, chosen, np.inf, needed) or step
-
-    def _restored(self, step: RepairStep, last: RepairStep) -> RepairStep:
-        """Make diseases what they were before several edges of theirs came, if that is better.
-
-        With all of its new edges a disease may have become another one, for which each is needed.
-        """
-        before = changes_between(last.structure, step.structure)
-        added = [each for each in before if each.kind == ADD]
-        for disease in sorted({each.disease for each in added}):
-            drops = [each._replace(kind=DROP) for each in added if each.disease == disease]
-            if len(drops) > 1:
-                structure = changed(step.structure, drops)
-                start = carried_over(step.network, structure, {}, self._fitter.marginals)
-                start = with_disease_of(start, last.network, disease)
-                less = self._step((), self._fitter.fit(start))
-                step = min(step, less, key=self._cost)
-        return step
-
-    def _exchanged(self, last: RepairStep, n_left: float) -> RepairStep | None:
-        """Return a step with others in place of an edge that came, or none.
-
-        An edge of a disease that has taken over the cases of near-duplicates may stand in for
-        several of theirs. Each that is not worth too much is left out, with cases shared out anew,
-        to see what is missing then.
-        """
-        structure = last.structure
-        came = self._came(structure)
-        if came == self._exchanged_with or not self._fitter.is_exact(structure):
-            return None
-        self._exchanged_with = came
-        shared = shared_out(last.network, came)
-        for edge in sorted(taken_over(structure, came)):
-            left = [other for other in structure.edges.tolist() if tuple(other) != edge]
-            less = Structure(structure.diseases, structure.symptoms, left)
-            start = carried_over(shared, less, {}, self._fitter.marginals)
-            step = self._step((), self._fitter.fit(start))
-            if self._cost(step) > self._cost(last) + MOST_DOUBTED * self._price:
-                continue
-            step = self._pruned(self._completed(step, edge))
-            changes = changes_between(structure, step.structure)
-            is_better = self._cost(step) < self._cost(last) - LEAST_REARRANGED
-            if changes and len(changes) <= n_left and is_better:
-                self._refused.clear()
-                self._known_errors.clear()
-                return step._replace(changes=tuple(changes))
-        return None
-
-    def _completed(self, step: RepairStep, without: tuple[int, int]) -> RepairStep:
-        """Add edges that tests ask for, but one, as long as they are gained by."""
-        names = step.structure.diseases[without[0]], (step.structure.symptoms[without[1]],)
-        while True:
-            findings = self._training.with_structure(step.structure)
-            n_jobs = self._settings.n_jobs
-            scorer = PairScorer(step.network, findings, seed=self._seed, n_jobs=n_jobs)
-            absent = scorer.absent_edges(scorer.sums())
-            added = edges_to_add(absent, step.structure, self._n, LEVEL)
-            others = [each for each in added if (each.disease, each.symptoms) != names]
-            more = self._gaining(step, compatible(others), np.inf, set())
-            if more is None:
-                return step
-            step = more
 
     def _contradicted(
         self, last: RepairStep, present: EdgeScores, n_left: float

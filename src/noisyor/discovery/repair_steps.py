@@ -16,6 +16,9 @@ from noisyor.findings import Findings
 from noisyor.network.sampling import as_seed
 from noisyor.structure import Structure
 
+LEVEL = 0.05
+"""The share of false ones that is allowed among edges that come."""
+
 
 class RepairSettings(NamedTuple):
     """How `repair` works."""
@@ -52,6 +55,7 @@ class Steps:
         self._has_dropped_disease = False
         self._known_errors: dict[tuple[int, ...], float] = {}
         self._rearranged_with: set[tuple[int, int]] | None = None
+        self._revived_with: set[tuple[Any, ...]] = set()
         self._exchanged_with: set[tuple[int, int]] = set()
         self._given: dict[str, set[str]] = {}
         self._n_choices = 1

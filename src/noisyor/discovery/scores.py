@@ -98,6 +98,9 @@ class EdgeScores(NamedTuple):
     """True where all parameters were taken off, not only the nearest."""
     is_there: bool
     """True if the network has the edges."""
+    again: Floats | None = None
+    """As `alone`, by other samples of diseases: the best of many are chosen by those that happened
+    to speak for them. None: they were not looked at again."""
 
     @property
     def gains(self) -> Floats:
@@ -108,7 +111,8 @@ class EdgeScores(NamedTuple):
         """
         if self.is_there:
             return np.maximum(self.alone, 0.0) * self.shares
-        return np.maximum(self.alone, np.minimum(self.alone / self.shares, NEAR))
+        alone = self.alone if self.again is None else np.clip(self.again, 0.0, self.alone)
+        return np.maximum(alone, np.minimum(alone / self.shares, NEAR))
 
     @property
     def p_values(self) -> Floats:
@@ -165,10 +169,9 @@ class PairScorer:
             return found
         best = np.argsort(-found.gains)[:MOST_CLOSE]
         best = best[found.gains[best] > STANDS_OUT]
-        is_close[best] = True
-        shares[best], again = self.closely(edges[best], strengths[best])
-        alone[best] = np.clip(again, 0.0, alone[best])
-        return found
+        is_close[best], again = True, alone.copy()
+        shares[best], again[best] = self.closely(edges[best], strengths[best])
+        return found._replace(again=again)
 
     def present_edges(self, sums: PairSums) -> EdgeScores:
         """Test all edges that the network has."""

@@ -16,6 +16,7 @@ from noisyor.discovery.contradictions import (
     contradicted,
 )
 from noisyor.discovery.fitting import Fitter
+from noisyor.discovery.reading import read_records
 from noisyor.discovery.scores import EdgeScores, PairScorer
 from noisyor.discovery.suggested_diseases import (
     diseases_to_add,
@@ -28,9 +29,7 @@ from noisyor.discovery.suggested_diseases import (
     split_of,
 )
 from noisyor.errors import ParameterError
-from noisyor.findings import Findings
-from noisyor.findings.findings import findings_of
-from noisyor.findings.reading import ReadOptions, record_format
+from noisyor.findings.reading import ReadOptions
 from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
 from noisyor.learning import Estimate
@@ -100,6 +99,7 @@ def suggest(
     diseases: bool = True,
     rng: Any = 0,
     n_jobs: int | None = None,
+    client: Any = None,
     **options: Unpack[ReadOptions],
 ) -> Suggestions:
     """Say which changes of the structure records ask for, and which edges they do not need.
@@ -123,6 +123,8 @@ def suggest(
         sampled.
     n_jobs
         Threads; None: as many as there are cores.
+    client
+        Of a Dask cluster, whose workers read the records and send them here as bits.
     options
         How records are read, as in `NoisyOrLearner.fit`.
 
@@ -141,7 +143,7 @@ def suggest(
     check_level(level)
     seed = as_seed(rng) % 2**31
     network, flags = _network_of(estimate)
-    findings = read_records(records, network.structure, options)
+    findings = read_records(records, network.structure, options, client)
     scorer = PairScorer(network, findings, seed=seed, n_jobs=n_jobs)
     sums = scorer.sums()
     absent, present = scorer.absent_edges(sums), scorer.present_edges(sums)
@@ -168,14 +170,6 @@ def _network_of(estimate: Any) -> tuple[NoisyOrNetwork, Parameters | None]:
     raise ParameterError(
         f"give an Estimate (learner.estimate_) or a network, not {type(estimate).__name__}."
     )
-
-
-def read_records(records: Any, structure: Structure, options: ReadOptions) -> Findings:
-    """Read records into memory; there must be some."""
-    findings = findings_of(records, structure, record_format(options))
-    if not findings.n_records:
-        raise ParameterError("there is nothing to learn from: there are no records.")
-    return findings.with_structure(structure)
 
 
 def _with_diseases(
