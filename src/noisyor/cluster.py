@@ -16,7 +16,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 from noisyor.errors import (
@@ -85,6 +85,11 @@ def connected(address: str) -> Iterator[Any]:
         return
     with _silent_logs(), _remote(distributed, address) as client:
         yield client
+
+
+def connected_if(address: str | None) -> AbstractContextManager[Any]:
+    """Give a client of the cluster at an address, or None if there is no address."""
+    return nullcontext() if address is None else connected(address)
 
 
 def _remote(distributed: Any, address: str) -> Any:

@@ -1,12 +1,16 @@
 """`noisyor suggest` and `noisyor repair`."""
 
 import json
+from contextlib import nullcontext
 
 import pyarrow.csv
 import pytest
 
+import noisyor.cluster
+from clusters import HereCluster
 from discovery.test_suggestions import CLINIC
 from noisyor import NoisyOrLearner, Structure, datasets
+from noisyor.learning import sources
 
 
 @pytest.fixture
@@ -85,3 +89,41 @@ def test_repair_refuses_diseases_that_occur_together(run, tmp_path):
     code, _, err = run("repair", *given)
     assert code == 2
     assert "repair takes diseases for independent" in " ".join(err.split())
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """A cluster that does its jobs here."""
+    monkeypatch.setattr(noisyor.cluster, "connected", lambda _: nullcontext(object()))
+    monkeypatch.setattr(sources, "Cluster", lambda _: HereCluster())
+    return "--cluster", "local:1"
+
+
+def test_a_cluster_reads_the_same_records(run, folder, cluster):
+    path, _ = folder
+    given = path / "wrong.json", path / "records.parquet"
+    for call in (
+        ("suggest", *given, "--no-diseases", "--json"),
+        ("repair", *given, "--no-diseases", "--max-changes", "1", "-o", path / "o.csv", "--json"),
+        (
+            "discover", given[1], "--max-causes", "2", "--starts", "1", "-o", path / "o.json",
+            "--json",
+        ),
+    ):  # fmt: skip
+        code, there, err = run(*call, *cluster)
+        assert (code, err) == (0, "")
+        assert json.loads(there) == json.loads(run(*call)[1])
+
+
+def test_what_is_asked_for_is_checked_before_records_are_read(run, folder, cluster):
+    path, _ = folder
+    (path / "bad.csv").write_text("record,nothing\n1,x\n")
+    wrong = path / "wrong.json", path / "bad.csv", "-o", path / "better.csv"
+    code, _, err = run("repair", *wrong, "--certain", "nobody=nothing", *cluster)
+    assert code != 0
+    assert "nobody" in err
+    _, _, err = run("repair", *wrong, "--criterion", "aic", *cluster)
+    assert "criterion must be 'bic' or 'held_out'" in err
+    records = path / "bad.csv", "-o", path / "network.json"
+    _, _, err = run("discover", *records, "--start", "anywhere", *cluster)
+    assert "start must be" in err

@@ -1,14 +1,17 @@
 """Records to look for structures in, on a cluster: the same result as of the same files here."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from clusters import HereCluster, write_groups
 from noisyor import NoisyOrNetwork, Structure
 from noisyor.discovery import DiscoverySettings, RepairSettings, discover, repair, suggest
-from noisyor.discovery.reading import read_records
-from noisyor.errors import ClusterError, ParameterError
+from noisyor.discovery.reading import _columns_of, read_records
+from noisyor.errors import ClusterError, FindingsError, NoisyOrError, ParameterError
 from noisyor.findings import cluster_reading
+from noisyor.findings.reading import RecordFormat
 from noisyor.learning import sources
 
 TRUTH = NoisyOrNetwork(
@@ -62,3 +65,35 @@ def test_no_records_are_refused(tmp_path, client):
 def test_a_client_must_be_one(path):
     with pytest.raises(ClusterError, match="client must be"):
         suggest(TRUTH, path, client=3)
+
+
+def test_long_tables_are_refused_before_they_are_read(tmp_path, client):
+    path = tmp_path / "long.csv"
+    path.write_text("record,symptom\n1,S0\n1,S1\n2,S3\n")
+    with pytest.raises(ParameterError, match="a column per symptom: leave out --cluster"):
+        repair(WRONG, str(path), client=client)
+
+
+def test_all_files_have_ids_or_none(tmp_path, client):
+    header, rows = ",".join(TRUTH.structure.symptoms), "1,0,1,0,0,0,0\n"
+    with_ids, without = tmp_path / "a.csv", tmp_path / "b.csv"
+    with_ids.write_text(f"record,{header}\n7,{rows}")
+    without.write_text(f"{header}\n{rows}")
+    files = [str(with_ids), str(without)]
+    for where in (client, None):
+        with pytest.raises(FindingsError, match="column of record ids and .* has none"):
+            read_records(files, WRONG, {}, where)
+
+
+@pytest.mark.parametrize("records", [None, 5, []])
+def test_what_is_no_file_is_refused_as_without_a_cluster(records, client):
+    for where in (client, None):
+        with pytest.raises(NoisyOrError):
+            suggest(LACKING, records, client=where)
+        with pytest.raises(NoisyOrError):
+            discover(records, client=where)
+
+
+def test_a_frame_of_a_cluster_has_names():
+    frame = SimpleNamespace(to_delayed=None, columns=["record", "a", "b"])
+    assert _columns_of(frame, RecordFormat()) == ["a", "b"]

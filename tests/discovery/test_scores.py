@@ -9,7 +9,7 @@ from em.small_networks import small_network
 from noisyor import Findings, NoisyOrLearner, NoisyOrNetwork, Structure, datasets
 from noisyor.discovery import score_kernels
 from noisyor.discovery.score_kernels import STRENGTHS
-from noisyor.discovery.scores import PairScorer, highest, less_of_few, unexplained
+from noisyor.discovery.scores import EdgeScores, PairScorer, highest, less_of_few, unexplained
 from noisyor.em import candidate_kernels
 
 
@@ -167,3 +167,13 @@ def test_little_is_taken_off_what_rests_on_few_records():
     explained = np.array([0.9, 0.9, 0.9])
     found = less_of_few(explained, np.array([0.0, 10.0, 1e9]))
     np.testing.assert_allclose(found, [0.0, 0.45, 0.9], atol=1e-6)
+
+
+def test_gains_of_what_was_looked_at_again_are_the_lower_ones():
+    ones = np.ones(3)
+    scores = EdgeScores(
+        np.zeros((3, 2), dtype=np.int64), 30.0 * ones, ones, 0.3 * ones, ones > 0, is_there=False
+    )
+    np.testing.assert_array_equal(scores.gains, 30.0)
+    again = scores._replace(again=np.array([-2.0, 25.0, 40.0]))
+    np.testing.assert_array_equal(again.gains, [0.0, 25.0, 30.0])

@@ -1,6 +1,5 @@
 """`noisyor discover`: causes from records alone."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +8,7 @@ import typer
 from noisyor.cli import options
 from noisyor.cli.inputs import check_files, expand_sources, local_files, read_structure
 from noisyor.cli.output import say, show, show_json, text_table, working
-from noisyor.cluster import connected
+from noisyor.cluster import connected_if
 
 if TYPE_CHECKING:
     from noisyor.discovery import Discovery
@@ -48,16 +47,16 @@ def discover(
     """
     from noisyor.discovery import DiscoverySettings
     from noisyor.discovery import discover as find_causes
-    from noisyor.discovery.discover import read_unstructured
 
     files = expand_sources(records)
     check_files([output], [*local_files(files), structure], endings={output: (".json",)})
     known = None if structure is None else read_structure(structure)
     settings = DiscoverySettings(n_init=starts, start=start, n_jobs=jobs or None)
-    with connected(cluster) if cluster else nullcontext() as client:
-        findings = read_unstructured(files, known, reading, client)
-    with working("looking for causes", quiet or as_json):
-        found = find_causes(findings, max_causes, structure=known, rng=seed, settings=settings)
+    with connected_if(cluster) as client, working("looking for causes", quiet or as_json):
+        found = find_causes(
+            files, max_causes, structure=known, rng=seed, settings=settings, client=client,
+            **reading,
+        )  # fmt: skip
     found.network.save(output)
     if as_json:
         show_json(_facts(found))

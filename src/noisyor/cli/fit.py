@@ -1,6 +1,5 @@
 """`noisyor fit`: from records or moments to a network."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -29,7 +28,7 @@ from noisyor.cli.learned import (
     show_misfits,
 )
 from noisyor.cli.output import in_words_of, note, progress_bar, say, show, show_json
-from noisyor.cluster import connected
+from noisyor.cluster import connected_if
 from noisyor.errors import FileError, ParameterError, count_of
 from noisyor.io.replacing import replaced_together
 
@@ -233,7 +232,7 @@ def fit(
             ).estimate_
     else:
         bar = progress_bar("learning", None, quiet or as_json)
-        with connected(cluster) if cluster else nullcontext() as client, bar as advance:
+        with connected_if(cluster) as client, bar as advance:
             estimate = learner.fit(
                 files, labels, covariates=known, unknown_covariates=unknown_covariates,
                 fixed=fixed_values, beliefs=believed, codes=known_codes, progress=advance,

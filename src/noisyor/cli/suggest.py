@@ -1,6 +1,5 @@
 """`noisyor suggest` and `noisyor repair`: what records say of a structure."""
 
-from contextlib import nullcontext
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +18,7 @@ from noisyor.cli.inputs import (
     read_structure,
 )
 from noisyor.cli.output import say, show, show_json, text_table, working
-from noisyor.cluster import connected
+from noisyor.cluster import connected_if
 from noisyor.errors import ParameterError, quoted
 from noisyor.io.replacing import replaced_together
 
@@ -66,7 +65,7 @@ def suggest(
     files = expand_sources(records)
     check_files([output], [*local_files(files), network], tables=[output])
     known = _network_or_structure(network)
-    with connected(cluster) if cluster else nullcontext() as client:
+    with connected_if(cluster) as client:
         findings = read_records(files, _structure_of(known), reading, client)
     with working("looking at the records", quiet or as_json):
         learned: Any = known
@@ -125,7 +124,6 @@ def repair(
     """
     from noisyor.discovery import RepairSettings
     from noisyor.discovery import repair as mend
-    from noisyor.discovery.reading import read_records
     from noisyor.io.tables import write_table
 
     files, endings = expand_sources(records), {output: (".csv", ".json")}
@@ -134,12 +132,11 @@ def repair(
     check_independent(structure, "repair")
     graph = read_structure(structure)
     settings = RepairSettings(held_out, diseases, seed, jobs or None)
-    with connected(cluster) if cluster else nullcontext() as client:
-        findings = read_records(files, graph, reading, client)
-    with working("mending the structure", quiet or as_json):
+    kept, barred = _edges(certain), _edges(forbidden)
+    with connected_if(cluster) as client, working("mending the structure", quiet or as_json):
         found = mend(
-            graph, findings, max_changes=max_changes, criterion=criterion,
-            certain=_edges(certain), forbidden=_edges(forbidden), settings=settings,
+            graph, files, max_changes=max_changes, criterion=criterion, certain=kept,
+            forbidden=barred, settings=settings, client=client, **reading,
         )  # fmt: skip
     with replaced_together():
         is_table = output.suffix.lower() == ".csv"

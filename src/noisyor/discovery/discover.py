@@ -22,15 +22,14 @@ from noisyor.discovery.dense_em import MOST_CAUSES, CauseMatrix, DenseEM, DenseR
 from noisyor.discovery.many_causes import SampledCauses
 from noisyor.discovery.pair_factors import MAX_ITER, PairRatios, causes_of, factorise, residuals
 from noisyor.discovery.quartet_start import QuartetStart
-from noisyor.discovery.reading import findings_from
+from noisyor.discovery.reading import FEWEST_SYMPTOMS, read_unstructured
 from noisyor.discovery.scores import PairScorer
 from noisyor.discovery.simplify import ACTIVE, ALIKE, bic_of, cosines, n_parameters, simplified
 from noisyor.em.runs import EMSettings
-from noisyor.errors import ParameterError, ValueFileError, quoted
+from noisyor.errors import ParameterError, quoted
 from noisyor.findings import Findings
-from noisyor.findings.reading import ReadOptions, RecordFormat, record_format
+from noisyor.findings.reading import ReadOptions
 from noisyor.immutable import EqualByValue
-from noisyor.io.tables import open_table
 from noisyor.learning import Estimate, learn_refined
 from noisyor.moments import MomentPlan, count_moments
 from noisyor.network import NoisyOrNetwork
@@ -50,8 +49,6 @@ NEW_CAUSES = 2
 FEW_ROUNDS, MOST_ROUNDS = 2, 8
 """Rounds in which edges go and come: before causes are judged, and at the end."""
 TESTED_RECORDS = 20_000
-FEWEST_SYMPTOMS = 3
-"""What causes fewer symptoms cannot be told from an accident of pairs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,56 +189,6 @@ def _check(
         )
     if settings.n_init < 1:
         raise ParameterError(f"n_init must be at least 1, not {quoted(settings.n_init)}.")
-
-
-def read_unstructured(
-    records: Any, structure: Structure | None, options: ReadOptions, client: Any = None
-) -> Findings:
-    """Read records whose symptoms are the columns that they have, or those of a structure."""
-    form = record_format(options)
-    bare = structure or Structure((), _columns_of(records, form), np.empty((0, 2), int))
-    found = _read(records, bare, form, client, is_bare=structure is None)
-    if not found.n_records:
-        raise ParameterError("there is nothing to learn from: there are no records.")
-    n_present, n_known = found.count_present(), found.n_records - found.count_unknown()
-    n_varying = int(((n_present > 0) & (n_present < n_known)).sum())
-    if n_varying < FEWEST_SYMPTOMS:
-        raise ParameterError(
-            f"causes show in {FEWEST_SYMPTOMS} or more symptoms that some records have and others "
-            f"do not; of {found.structure.n_symptoms} here {n_varying} vary."
-        )
-    return found
-
-
-def _read(
-    source: Any, bare: Structure, form: RecordFormat, client: Any, *, is_bare: bool
-) -> Findings:
-    """Read records; where any column may be a symptom, an error of its values says so."""
-    try:
-        return findings_from(source, bare, form, client)
-    except ValueFileError as error:
-        if not is_bare:
-            raise
-        raise ValueFileError(
-            f"{error} Without a structure every column but that of the ids is taken for a symptom "
-            "(--record names it): leave out those that are none."
-        ) from None
-
-
-def _columns_of(records: Any, form: RecordFormat) -> list[str]:
-    """Return the names of symptoms: columns of a table, or numbers of an array's."""
-    if isinstance(records, Findings):
-        return list(records.structure.symptoms)
-    shape = getattr(records, "shape", None)
-    has_names = hasattr(records, "__arrow_c_stream__") or hasattr(records, "columns")
-    if isinstance(records, list | tuple) and records and isinstance(records[0], list | tuple):
-        return [f"S{j}" for j in range(len(records[0]))]
-    if shape is not None and not has_names:
-        if len(shape) != 2:
-            raise ParameterError(f"records must be an array records x symptoms, not {shape}.")
-        return [f"S{j}" for j in range(shape[1])]
-    first = records[0] if isinstance(records, list | tuple) else records
-    return [name for name in open_table(first).column_names if name != form.record]
 
 
 class _Start(NamedTuple):

@@ -8,6 +8,9 @@ parameters stay near where they are. So edges are tried together that may be mis
 tests speak for at least a little, and those that near-duplicates have. Fitting them begins with
 cases that are shared out.
 
+A disease that lacks an edge, or has a false one, may even be left with hardly a case: all tests
+of it are silent then. It gets cases back, and one edge of those that it may lack.
+
 Near-duplicates may also have changed their roles on the way: the records do not know the names of
 diseases. Then names are given back so that as little as possible of what was given has changed.
 """
@@ -38,7 +41,7 @@ Edge = tuple[int, int]
 
 def edges_to_try(network: NoisyOrNetwork, absent: EdgeScores) -> dict[Edge, float]:
     """Return edges that may be missing, and strengths to begin with."""
-    # Nothing is said of these edges yet: what seems to be one is worth a try.
+    # These are only tried: that the samples they were chosen by speak for them is enough.
     gains = absent._replace(again=None).gains
     by_test = np.argsort(-gains)[:MOST_BY_TEST]
     by_test = by_test[gains[by_test] > STANDS_OUT]
@@ -96,9 +99,10 @@ def shared_out(network: NoisyOrNetwork, came: Collection[Edge]) -> NoisyOrNetwor
 
 
 def starving(network: NoisyOrNetwork) -> list[tuple[int, int]]:
-    """Return diseases with few of the cases that they might have, and who may have taken these.
+    """Return diseases with far fewer cases than a near-duplicate, who may have theirs, and that.
 
-    These are their nearest near-duplicates, with far higher priors; the most starving ones first.
+    It has at least half of their symptoms, and of all such ones is most like them; the most
+    starving diseases come first.
     """
     structure = network.structure
     children = [set(structure.children(i).tolist()) for i in range(structure.n_diseases)]
@@ -107,7 +111,7 @@ def starving(network: NoisyOrNetwork) -> list[tuple[int, int]]:
         others = [
             (len(own & theirs) / len(own | theirs), -other)
             for other, theirs in enumerate(children)
-            if other != i and len(own & theirs) >= FEWEST_SHARED
+            if other != i and len(own & theirs) >= max(FEWEST_SHARED, len(own) / 2.0)
         ]
         if others:
             near = -max(others)[1]
@@ -118,8 +122,9 @@ def starving(network: NoisyOrNetwork) -> list[tuple[int, int]]:
 def given_back(network: NoisyOrNetwork, pairs: Iterable[tuple[int, int]]) -> NoisyOrNetwork:
     """Return a network in which the first of each pair shares the second one's cases.
 
-    It begins with the symptoms that both have as often as the other, and hardly with those that the
-    other lacks: false ones would starve it again.
+    What was fitted of it is not kept, since it was fitted to hardly any case: it begins with the
+    symptoms that both have as often as the other, and hardly with those that the other lacks, since
+    false ones would starve it again.
     """
     structure = network.structure
     priors, failures = network.priors.copy(), network.failures.copy()

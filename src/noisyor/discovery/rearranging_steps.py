@@ -3,6 +3,7 @@
 What may be tried stands in `rearranging`.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,17 @@ class RearrangingSteps(Steps):
         }
 
     def _gone_edges(self, structure: Structure) -> dict[Edge, float]:
-        """Return edges that were given, or came, and went, with a strength to begin with."""
+        """Return edges that were given, or came, and went for others, with strengths to begin with.
+
+        Those that records contradicted are not among them.
+        """
         names = {(name, symptom) for name, given in self._given.items() for symptom in given}
         names |= {(disease, symptoms[0]) for _, disease, _, symptoms, _ in self._n_taken_back}
+        names -= {(disease, symptoms[0]) for _, disease, _, symptoms, _ in self._contradicted_keys}
         known = set(structure.diseases)
         edges = {
             (structure.disease_index(disease), structure.symptom_index(symptom))
-            for disease, symptom in names - self._barred
+            for disease, symptom in names
             if disease in known
         }
         return {edge: MODERATE for edge in sorted(edges) if not structure.has_edge(*edge)}
@@ -78,12 +83,16 @@ class RearrangingSteps(Steps):
         With hardly any left, no test tells what is wrong with it. So it gets cases back, and edges
         that it may lack; where fitting anew takes long, all such diseases at once.
         """
-        pairs, structure = starving(last.network), last.structure
+        structure = last.structure
+        starved = starving(last.network)
+        pairs = [each for each in starved if structure.diseases[each[0]] in self._given]
+        if not pairs:
+            return None
         edges = self._gone_edges(structure) | self._open_edges(last, absent)
         is_exact = self._fitter.is_exact(structure)
         for group in [[pair] for pair in pairs] if is_exact else [pairs]:
             key = tuple((i, tuple(structure.children(i).tolist())) for pair in group for i in pair)
-            if not group or key in self._revived_with:
+            if key in self._revived_with:
                 continue
             self._revived_with.add(key)
             diseases = {i for i, _ in group}
@@ -101,7 +110,7 @@ class RearrangingSteps(Steps):
         step = self._step((), self._fitter.fit(with_edges(start, edges)))
         if step.log_likelihood < last.log_likelihood + LEAST_REARRANGED / 2.0:
             return step
-        step = self._pruned(step)
+        step = self._pruned(step, edges)
         came = [edge for edge in edges if step.structure.has_edge(*edge)]
         if len(pairs) == 1 and len(came) > 1:  # with all of them it would be another disease
             tried = (with_edges(start, {edge: edges[edge]}) for edge in came)
@@ -129,8 +138,8 @@ class RearrangingSteps(Steps):
         step = self._restored(step, last)
         return self._accepted(last, step, n_left)
 
-    def _pruned(self, step: RepairStep) -> RepairStep:
-        """Drop edges that came, the least needed first, as long as that is gained by.
+    def _pruned(self, step: RepairStep, others: Collection[Edge] = ()) -> RepairStep:
+        """Drop edges that came, or others, the least needed first, as long as that is gained by.
 
         Tests think too well of edges that others could stand in for: those that they speak for are
         left out one by one, and all else fitted anew, if that does not take long.
@@ -139,7 +148,7 @@ class RearrangingSteps(Steps):
         needed = set[tuple[Any, ...]]()
         while True:
             present = self._present(step)
-            doubted = self._not_needed(present, step.structure, MOST_DOUBTED)
+            doubted = self._not_needed(present, step.structure, MOST_DOUBTED, others)
             rows = [each for each in doubted if key_of(each) not in needed and self._is_open(each)]
             idle = [each for each in rows if -each.gain < IDLE]
             weak = compatible([each for each in rows if each.gain_bic > 0.0])

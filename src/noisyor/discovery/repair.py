@@ -5,9 +5,9 @@ stand in for each other: of those that concern the same symptom only the best. A
 not gained by, by BIC with a price for the choice from so many edges, is not made. Diseases that
 seem to be missing come first, since otherwise edges of other diseases would stand in for them.
 When no more come, what came for nothing goes, diseases too; then edges are tried that only together
-are gained by (`rearranging`), and others in place of one that came; at last those go that were
-given and that records contradict. Diseases that have changed their roles get each other's names.
-What a step costs stands in `repair_steps`.
+are gained by, others in place of one that came, and diseases that have lost their cases get some
+back (`rearranging_steps`); at last those go that were given and that records contradict. Diseases
+that have changed their roles get each other's names. What a step costs stands in `repair_steps`.
 """
 
 from collections.abc import Iterable
@@ -134,7 +134,10 @@ class _Search(RearrangingSteps):
                 step = self._next(steps[-1], n_left)
                 if step is None:
                     break
-                steps.append(step)
+                if step.changes:
+                    steps.append(step)
+                else:  # a better fit of the same structure
+                    steps[-1] = step._replace(changes=steps[-1].changes)
                 n_left -= len(step.changes)
             else:
                 is_complete = False
@@ -273,8 +276,12 @@ class _Search(RearrangingSteps):
         others = [each for each in drops if each.gain_bic <= 0.0]
         is_exact = self._fitter.is_exact(last.structure)
         tries = [sure, *([each] for each in others)] if is_exact else [sure, others]
-        steps = (self._gaining(last, changes, n_left) for changes in tries if changes)
-        return next((step for step in steps if step is not None), None)
+        for changes in filter(None, tries):
+            step = self._gaining(last, changes, n_left)
+            if step is not None:
+                self._contradicted_keys.update(map(key_of, step.changes))
+                return step
+        return None
 
     def _errors(self, last: RepairStep, present: EdgeScores, lost: Floats) -> Floats:
         """Return standard errors of the failures of edges that BIC does not want.

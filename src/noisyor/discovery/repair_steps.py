@@ -1,7 +1,7 @@
 """Steps of a repair: what changes of a structure bring, and what they cost."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +50,7 @@ class Steps:
         if self._tested is not None:
             self._judge = Fitter(self._tested, seed=self._seed, n_jobs=n_jobs)
         self._refused: set[tuple[Any, ...]] = set()
+        self._contradicted_keys: set[tuple[Any, ...]] = set()
         self._n_taken_back: Counter[tuple[Any, ...]] = Counter()
         self._doubtful: set[str] = set()
         self._has_dropped_disease = False
@@ -92,10 +93,11 @@ class Steps:
         return float(np.log(self._n) + 2.0 * np.log(self._n_choices))
 
     def _not_needed(
-        self, present: EdgeScores, structure: Structure, factor: float = 1.0
-    ) -> list[Suggestion]:
-        """Return edges that came and are not worth it any more, or not so many times."""
-        came = self._came(structure)
+        self, present: EdgeScores, structure: Structure, factor: float = 1.0,
+        others: Collection[tuple[int, int]] = (),
+    ) -> list[Suggestion]:  # fmt: skip
+        """Return edges that came, or others, and are not worth it, or not so many times."""
+        came = self._came(structure).union(others)
         is_added = np.array([edge in came for edge in map(tuple, present.edges.tolist())])
         return additions_to_drop(present, is_added, structure, self._n, self._n_choices, factor)
 
@@ -149,7 +151,6 @@ def split(findings: Findings, share: float, seed: int) -> tuple[Findings, Findin
     n_out = round(share * findings.n_records)
     if n_out < 1 or n_out >= findings.n_records:
         return findings, None
-    order = np.random.default_rng([seed, 1]).permutation(findings.n_records)
-    array = findings.to_numpy()
-    rest, out = np.sort(order[n_out:]), np.sort(order[:n_out])
-    return tuple(Findings.from_numpy(array[rows], findings.structure) for rows in (rest, out))  # type: ignore[return-value]
+    is_out = np.zeros(findings.n_records, dtype=np.bool_)
+    is_out[np.random.default_rng([seed, 1]).permutation(findings.n_records)[:n_out]] = True
+    return findings.chosen(~is_out), findings.chosen(is_out)

@@ -89,7 +89,8 @@ class EdgeScores(NamedTuple):
     """Disease, symptom."""
     alone: Floats
     """By how much the log likelihood is higher with the edge, all else as it is; 0 or
-    below where one that is there would better be none."""
+    below where one that is there would better be none. Of edges that are not there it is too high
+    for the best of many, where diseases are sampled: see `again`."""
     shares: Floats
     """The part of what records say of an edge that no fitted parameter takes up."""
     strengths: Floats

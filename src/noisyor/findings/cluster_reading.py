@@ -309,18 +309,18 @@ def with_counted_rows(cluster: Cluster, jobs: list[Job]) -> list[Job]:
 # --- gathering ---
 
 
-def gather_findings(records: ClusterRecords, structure: Structure) -> Findings:
+def gather_findings(records: ClusterRecords, structure: Structure, remedy: str) -> Findings:
     """Bring the records here, bit-packed, in their order: the symptoms of a structure of theirs.
 
-    One without symptoms brings the ids alone.
+    One without symptoms brings the ids alone. `remedy` says what to do where there is too little
+    memory.
     """
     cluster, n_rows = records.cluster, sum(job.size for job in records.jobs)
     announce(
         n_rows * structure.n_symptoms / 8.0,
         f"to bring {n_rows:,} records of {structure.n_symptoms:,} symptoms from the cluster to "
         "this machine",
-        "learn from some of the records, or with independent diseases, which are learned where "
-        "the records are",
+        remedy,
     )
     shared, broken = (records.shared, cluster.share(structure)), list[Skipped]()
     with records.passing():

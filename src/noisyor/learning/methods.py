@@ -52,6 +52,10 @@ TOGETHER_WIDE_ONLY = (
     "from records with a row per finding a cluster does not learn how diseases occur together, or "
     "depend on covariates: write them with a column per symptom, or leave out the cluster."
 )
+FEWER_OR_INDEPENDENT = (
+    "learn from some of the records, or with independent diseases, which are learned where the "
+    "records are"
+)
 
 
 @dataclass(frozen=True)
@@ -234,7 +238,7 @@ def _learn(method: Method, problem: Problem, together: Together, labels: Any) ->
     if not together.is_plain and source.client is not None:
         source.on_cluster(must_be_wide=TOGETHER_WIDE_ONLY)
         if not together.is_sampled(source.structure):
-            source.gather()
+            source.gather(FEWER_OR_INDEPENDENT)
     if labels is not None:
         source.label(labels, complete=method.needs_labels)
         source.check_labelled(problem.fixed)

@@ -103,16 +103,20 @@ class RecordSource:
             self.form = RecordFormat()  # what it says of files has been done
         return self.records
 
-    def gather(self) -> None:
-        """Have records that are on a cluster here, in memory, from now on."""
-        self.records = gather_findings(self.on_cluster(), self.structure)
+    def gather(self, remedy: str) -> None:
+        """Have records that are on a cluster here, in memory, from now on.
+
+        `remedy` says what to do where there is too little memory.
+        """
+        self.records = gather_findings(self.on_cluster(), self.structure, remedy)
         self.client, self.form = None, RecordFormat()
 
     def listed(self) -> Findings:
         """Return all records; of those on a cluster the ids, and no symptoms."""
         if self.client is None:
             return self.findings()
-        found = gather_findings(self.on_cluster(), Structure([], [], []))
+        no_symptoms = Structure([], [], [])
+        found = gather_findings(self.on_cluster(), no_symptoms, "take some of the records")
         if self._labels is not None and found.record_ids is not None:
             self._labels.check_ids(found.record_ids)
         return found
