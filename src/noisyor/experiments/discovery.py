@@ -155,9 +155,10 @@ def measure(cell: Cell, settings: ExperimentSettings) -> Quantities:
         return quantities
     known = repair(network.structure, records, max_changes=0, settings=how)
     errors = [errors_against(network, each.network) for each in (found, known)]
+    bics = [path.steps[path.best].bic for path in (found, known)]
     return quantities | {
         "failures, repaired": errors[0], "failures, true structure": errors[1],
-        "as large": errors[0] / errors[1],
+        "as large": errors[0] / errors[1], "BIC above": float(bics[0] - bics[1]),
     }  # fmt: skip
 
 
