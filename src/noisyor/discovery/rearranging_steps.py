@@ -81,7 +81,7 @@ class RearrangingSteps(Steps):
 
         A disease that lacks an edge, or has a false one, may lose its cases to a near-duplicate.
         With hardly any left, no test tells what is wrong with it. So it gets cases back, and edges
-        that it may lack; where fitting anew takes long, all such diseases at once.
+        that it may lack; where fitting anew takes long, all such diseases at once, and only once.
         """
         structure = last.structure
         starved = starving(last.network)
@@ -91,7 +91,8 @@ class RearrangingSteps(Steps):
         edges = self._gone_edges(structure) | self._open_edges(last, absent)
         is_exact = self._fitter.is_exact(structure)
         for group in [[pair] for pair in pairs] if is_exact else [pairs]:
-            key = tuple((i, tuple(structure.children(i).tolist())) for pair in group for i in pair)
+            families = [tuple(structure.children(i).tolist()) for pair in group for i in pair]
+            key = tuple(group), tuple(families) if is_exact else None
             if key in self._revived_with:
                 continue
             self._revived_with.add(key)
