@@ -14,7 +14,7 @@ from noisyor.discovery.changes import (
 )
 from noisyor.discovery.scores import EdgeScores
 from noisyor.discovery.suggestions import additions_to_drop, edges_to_drop
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, collected_notices
 from noisyor.learning.misfits import q_values
 
 
@@ -187,3 +187,21 @@ def test_no_edges_are_missing_from_a_right_weak_network(real_structures):
         records = network.sample(10_000, rng=seed + 1)
         learned = NoisyOrLearner(network.structure, random_state=0).fit(records).estimate_
         assert suggest(learned, records, diseases=False).of(ADD) == ()
+
+
+def test_diseases_without_cases_are_told():
+    from discovery.test_repair import near_duplicates
+
+    truth, _ = near_duplicates()
+    records, priors = truth.sample(1000, rng=0), truth.priors.copy()
+    assert not [each for each in notices_of(truth, records) if "hardly a case" in each]
+    priors[:2] = 1e-5, 0.16
+    dead = NoisyOrNetwork(truth.structure, priors, truth.failures, truth.leaks)
+    [told] = [each for each in notices_of(dead, records) if "hardly a case" in each]
+    assert "as they were fitted: 'A'. Another" in told
+
+
+def notices_of(network, records):
+    with collected_notices() as notices:
+        suggest(network, records, diseases=False)
+    return notices

@@ -17,6 +17,7 @@ from noisyor.discovery.contradictions import (
 )
 from noisyor.discovery.fitting import Fitter
 from noisyor.discovery.reading import read_records
+from noisyor.discovery.rearranging import starving
 from noisyor.discovery.scores import EdgeScores, PairScorer
 from noisyor.discovery.suggested_diseases import (
     diseases_to_add,
@@ -28,7 +29,7 @@ from noisyor.discovery.suggested_diseases import (
     misfits_of,
     split_of,
 )
-from noisyor.errors import ParameterError
+from noisyor.errors import ParameterError, give_notice, some_of
 from noisyor.findings.reading import ReadOptions
 from noisyor.flags import Flag
 from noisyor.immutable import EqualByValue
@@ -43,6 +44,8 @@ from noisyor.schedule import find_schedule
 from noisyor.structure import Structure
 
 Edge = tuple[str, str]
+FEWEST_CASES = 3.0
+"""Expected records with a disease, below which tests of its edges tell nothing."""
 MOST_CHECKED = 20
 """Suggestions of which it is said what they do to the schedule."""
 
@@ -144,6 +147,7 @@ def suggest(
     seed = as_seed(rng) % 2**31
     network, flags = _network_of(estimate)
     findings = read_records(records, network.structure, options, client)
+    _tell_starved(network, findings.n_records)
     scorer = PairScorer(network, findings, seed=seed, n_jobs=n_jobs)
     sums = scorer.sums()
     absent, present = scorer.absent_edges(sums), scorer.present_edges(sums)
@@ -170,6 +174,19 @@ def _network_of(estimate: Any) -> tuple[NoisyOrNetwork, Parameters | None]:
     raise ParameterError(
         f"give an Estimate (learner.estimate_) or a network, not {type(estimate).__name__}."
     )
+
+
+def _tell_starved(network: NoisyOrNetwork, n_records: int) -> None:
+    """Say of which diseases no test can tell anything, since near-duplicates have their cases."""
+    names, n_cases = network.structure.diseases, n_records * network.priors
+    found = [names[i] for i, _ in starving(network) if n_cases[i] < FEWEST_CASES]
+    if found:
+        give_notice(
+            f"diseases with hardly a case, as they were fitted: {some_of(found)}. Another one has "
+            "most of the symptoms of each, and perhaps the cases. Records then say nothing of the "
+            "edges: one that is false, or missing, is not named. repair (noisyor repair) fits such "
+            "diseases once more, with cases."
+        )
 
 
 def _with_diseases(
