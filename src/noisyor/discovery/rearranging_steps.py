@@ -109,8 +109,11 @@ class RearrangingSteps(Steps):
         """Return a fit in which diseases begin with cases of others, and with some more edges."""
         start = given_back(last.network, pairs)
         step = self._step((), self._fitter.fit(with_edges(start, edges)))
-        if step.log_likelihood < last.log_likelihood + LEAST_REARRANGED / 2.0:
+        gain = step.log_likelihood - last.log_likelihood
+        if gain < LEAST_REARRANGED / 2.0:
             return step
+        if edges and gain < 0.5 * np.log(self._n):  # not even one of them is worth it
+            return self._step((), self._fitter.fit(start))
         step = self._pruned(step, edges)
         came = [edge for edge in edges if step.structure.has_edge(*edge)]
         if len(pairs) == 1 and len(came) > 1:  # with all of them it would be another disease
