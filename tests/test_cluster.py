@@ -308,8 +308,8 @@ def test_the_commands(clinic, tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def here_cluster(monkeypatch):
     """Have commands work on a cluster without Dask."""
-    for module in "count", "fit", "record_files":
-        monkeypatch.setattr(f"noisyor.cli.{module}.connected", lambda _: nullcontext(object()))
+    for module in "cluster", "cli.count", "cli.record_files":
+        monkeypatch.setattr(f"noisyor.{module}.connected", lambda _: nullcontext(object()))
     for module in "cli.count", "learning.sources", "inference.posteriors_on_cluster":
         monkeypatch.setattr(f"noisyor.{module}.Cluster", lambda _: HereCluster())
     monkeypatch.setattr(noisyor_cluster, "PAUSES", ())
