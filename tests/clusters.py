@@ -3,7 +3,7 @@
 import functools
 import operator
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
@@ -103,3 +103,12 @@ class HereCluster(Cluster):
 
     def _merge(self, merge, shared, futures):
         return futures[0] if len(futures) == 1 else Done(merge, *shared, futures)
+
+
+def commands_do_without_dask(monkeypatch):
+    """Have commands work on a cluster that does its jobs here."""
+    # The last one last: modules that are imported here for the first time take its name.
+    for module in "cli.count", "cli.record_files", "cluster":
+        monkeypatch.setattr(f"noisyor.{module}.connected", lambda _: nullcontext(object()))
+    for module in "cli.count", "learning.sources", "inference.posteriors_on_cluster":
+        monkeypatch.setattr(f"noisyor.{module}.Cluster", lambda _: HereCluster())

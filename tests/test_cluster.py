@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import warnings
-from contextlib import nullcontext
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ import pytest
 
 from clusters import (
     CLUSTER_MARKS,
-    HereCluster,
+    commands_do_without_dask,
     distributed,
     local_client,
     local_cluster,
@@ -308,10 +307,7 @@ def test_the_commands(clinic, tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def here_cluster(monkeypatch):
     """Have commands work on a cluster without Dask."""
-    for module in "cluster", "cli.count", "cli.record_files":
-        monkeypatch.setattr(f"noisyor.{module}.connected", lambda _: nullcontext(object()))
-    for module in "cli.count", "learning.sources", "inference.posteriors_on_cluster":
-        monkeypatch.setattr(f"noisyor.{module}.Cluster", lambda _: HereCluster())
+    commands_do_without_dask(monkeypatch)
     monkeypatch.setattr(noisyor_cluster, "PAUSES", ())
 
 

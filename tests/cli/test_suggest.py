@@ -1,16 +1,13 @@
 """`noisyor suggest` and `noisyor repair`."""
 
 import json
-from contextlib import nullcontext
 
 import pyarrow.csv
 import pytest
 
-import noisyor.cluster
-from clusters import HereCluster
+from clusters import commands_do_without_dask
 from discovery.test_suggestions import CLINIC
 from noisyor import NoisyOrLearner, Structure, datasets
-from noisyor.learning import sources
 
 
 @pytest.fixture
@@ -94,8 +91,7 @@ def test_repair_refuses_diseases_that_occur_together(run, tmp_path):
 @pytest.fixture
 def cluster(monkeypatch):
     """A cluster that does its jobs here."""
-    monkeypatch.setattr(noisyor.cluster, "connected", lambda _: nullcontext(object()))
-    monkeypatch.setattr(sources, "Cluster", lambda _: HereCluster())
+    commands_do_without_dask(monkeypatch)
     return "--cluster", "local:1"
 
 
