@@ -112,3 +112,11 @@ def commands_do_without_dask(monkeypatch):
         monkeypatch.setattr(f"noisyor.{module}.connected", lambda _: nullcontext(object()))
     for module in "cli.count", "learning.sources", "inference.posteriors_on_cluster":
         monkeypatch.setattr(f"noisyor.{module}.Cluster", lambda _: HereCluster())
+
+
+def client_of_small_jobs(monkeypatch):
+    """Return what takes the place of a Dask client where records are learned from."""
+    monkeypatch.setattr("noisyor.learning.sources.Cluster", lambda _: HereCluster())
+    monkeypatch.setattr("noisyor.findings.cluster_reading.FEWEST_ROWS", 300)
+    monkeypatch.setattr("noisyor.findings.cluster_reading.JOBS_PER_THREAD", 10)
+    return object()

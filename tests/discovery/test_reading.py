@@ -5,14 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from clusters import HereCluster, write_groups
+from clusters import client_of_small_jobs, write_groups
 from noisyor import NoisyOrNetwork, Structure
 from noisyor.discovery import DiscoverySettings, RepairSettings, discover, repair, suggest
 from noisyor.discovery.reading import _columns_of, read_records
 from noisyor.errors import ClusterError, FindingsError, NoisyOrError, ParameterError
-from noisyor.findings import cluster_reading
 from noisyor.findings.reading import RecordFormat
-from noisyor.learning import sources
 
 TRUTH = NoisyOrNetwork(
     Structure.from_matrix([[1, 1, 1, 1, 0, 0, 0], [0, 0, 1, 1, 1, 1, 1]]),
@@ -25,10 +23,7 @@ LACKING = NoisyOrNetwork(WRONG, TRUTH.priors, TRUTH.failures[1:], TRUTH.leaks)
 @pytest.fixture
 def client(monkeypatch):
     """What takes the place of a Dask client, and gives small jobs."""
-    monkeypatch.setattr(sources, "Cluster", lambda _: HereCluster())
-    monkeypatch.setattr(cluster_reading, "FEWEST_ROWS", 300)
-    monkeypatch.setattr(cluster_reading, "JOBS_PER_THREAD", 10)
-    return object()
+    return client_of_small_jobs(monkeypatch)
 
 
 @pytest.fixture(scope="module")

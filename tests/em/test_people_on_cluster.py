@@ -5,18 +5,16 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from clusters import HereCluster, write_groups
+from clusters import HereCluster, client_of_small_jobs, write_groups
 from noisyor import Findings, NoisyOrLearner
 from noisyor.em.cause_models import LogisticModel
 from noisyor.em.cells import Cells
 from noisyor.em.people import PeopleSampler
 from noisyor.em.people_on_cluster import ClusterPeopleSampler, RecordsOnCluster
 from noisyor.errors import FileError, NoisyOrWarning, ParameterError
-from noisyor.findings import cluster_reading
 from noisyor.findings.cluster_reading import split_records
 from noisyor.findings.label_tables import LabelTable
 from noisyor.findings.reading import RecordFormat
-from noisyor.learning import sources
 from noisyor.learning import together as together_module
 from noisyor.learning.sources import RecordSource
 from noisyor.network import Covariate, Effects, Trait
@@ -29,10 +27,7 @@ N = 1500
 @pytest.fixture
 def client(monkeypatch):
     """What takes the place of a Dask client, and gives small jobs."""
-    monkeypatch.setattr(sources, "Cluster", lambda _: HereCluster())
-    monkeypatch.setattr(cluster_reading, "FEWEST_ROWS", 300)
-    monkeypatch.setattr(cluster_reading, "JOBS_PER_THREAD", 10)
-    return object()
+    return client_of_small_jobs(monkeypatch)
 
 
 @pytest.fixture(scope="module")

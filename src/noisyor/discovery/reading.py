@@ -27,8 +27,7 @@ def read_records(
 ) -> Findings:
     """Read records into memory, of which there must be some; with a client on its cluster."""
     findings = findings_from(records, structure, record_format(options), client)
-    if not findings.n_records:
-        raise ParameterError("there is nothing to learn from: there are no records.")
+    _check_some(findings)
     return findings.with_structure(structure)
 
 
@@ -39,8 +38,7 @@ def read_unstructured(
     form = record_format(options)
     bare = structure or Structure((), _columns_of(records, form), np.empty((0, 2), int))
     found = _read(records, bare, form, client, is_bare=structure is None)
-    if not found.n_records:
-        raise ParameterError("there is nothing to learn from: there are no records.")
+    _check_some(found)
     n_present, n_known = found.count_present(), found.n_records - found.count_unknown()
     n_varying = int(((n_present > 0) & (n_present < n_known)).sum())
     if n_varying < FEWEST_SYMPTOMS:
@@ -49,6 +47,11 @@ def read_unstructured(
             f"do not; of {found.structure.n_symptoms} here {n_varying} vary."
         )
     return found
+
+
+def _check_some(findings: Findings) -> None:
+    if not findings.n_records:
+        raise ParameterError("there is nothing to learn from: there are no records.")
 
 
 def _read(
